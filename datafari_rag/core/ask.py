@@ -15,8 +15,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from datafari_rag.core.errors import UnfitValue
-
 Effort = Literal["none", "minimal", "low"]
 EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low")
 
@@ -200,14 +198,10 @@ class ChatMessage:
     text: str
 
 
-FOLDER = "folder"
-"""The field of no schema that narrows to a folder: its documents have ids that begin with its address."""
-
-
 @dataclass(frozen=True, slots=True)
 class Restriction:
     """
-    One narrowing of the search on a field of `solr.facets`, or on `FOLDER`: a *value*, or a range (*low*, *high*).
+    One narrowing of the search on a field of `solr.facets`: a *value*, or a range (*low*, *high*).
 
     A value is never query text; an engine compares it as the field's type does. A bound that is None is open. Of
     *alternatives*, on the same field, one is enough as well. *is_excluded* turns it all round.
@@ -219,13 +213,6 @@ class Restriction:
     high: str | None = None
     is_excluded: bool = False
     alternatives: tuple[Restriction, ...] = ()
-
-    @property
-    def id_prefix(self) -> str:
-        """Return how the ids of the documents of this folder and its sub-folders begin. Raises: UnfitValue."""
-        if self.value is None:
-            raise UnfitValue
-        return self.value if self.value.endswith("/") else f"{self.value}/"
 
 
 MAX_ID_CHARS = 2048

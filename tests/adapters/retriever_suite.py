@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for, is_visible
-from datafari_rag.core.ask import FOLDER, Restriction
+from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.plan import steps_for
 from datafari_rag.core.search_request import Browse, Content, Operator, Search, Step
@@ -437,34 +437,7 @@ def test_a_search_is_narrowed_to_raw_values(
     assert sorted(listed(retriever, Browse(None, restrictions=(restriction,)))) == wanted
 
 
-@pytest.mark.parametrize(
-    ("folder", "wanted"),
-    [
-        ("file:///s/hr", ["deep", "in"]),
-        ("file:///s/hr/old/", ["deep"]),
-        ('file:///s/{!x f=id v=*:*} "*?', ["odd"]),
-        ("file:///s/h", []),
-        ("file:///s/*", []),
-        ("FILE:///s/hr", []),
-    ],
-)
-def test_a_folder_is_the_documents_whose_ids_begin_with_it(
-    retriever: Retriever, load: Load, folder: str, wanted: list[str]
-) -> None:
-    places = {"in": "hr/a", "deep": "hr/old/b", "beside": "hrx/c", "odd": '{!x f=id v=*:*} "*?/d'}
-    load([doc(f"file:///s/{place}", title=name) for name, place in places.items()])
-    narrowed = Restriction(FOLDER, value=folder)
-    others = Restriction(FOLDER, value=folder, is_excluded=True)
-    named = {f"file:///s/{place}": name for name, place in places.items()}
-
-    assert sorted(named[one] for one in ids(retriever, asked("pump", restrictions=(narrowed,)))) == wanted
-    assert sorted(named[one] for one in listed(retriever, Browse(None, restrictions=(narrowed,)))) == wanted
-    assert len(listed(retriever, Browse(None, restrictions=(others,)))) == 4 - len(wanted)
-
-
 UNFIT = (
-    Restriction(FOLDER, low="file:///a", high="file:///b"),
-    Restriction(FOLDER, value="lone \ud800"),
     Restriction("extension", value="lone \ud800"),
     Restriction("extension", low="a", high="lone \ud800"),
     Restriction("last_modified", value="not a date"),

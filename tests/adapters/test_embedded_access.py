@@ -19,7 +19,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.schema import opened
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ACL_FIELDS, Filter, User, filter_for, is_visible
-from datafari_rag.core.ask import FOLDER, Restriction
+from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadSetting, SearchUnavailable
 from datafari_rag.core.search_request import Browse, Search, Step
 
@@ -260,35 +260,10 @@ def test_a_hundred_ranges_list_the_values_of_a_field_once(tmp_path: Path) -> Non
         looked.append(field)
         return ["a", "b", "c"]
 
-    index = opened(tmp_path)
-    schema, searcher = index.schema, index.searcher()
+    schema = opened(tmp_path).schema
     ranges = [Restriction("source", low="a", high=f"b{number}") for number in range(100)]
     values_of = cache(listed)
-    assert len([restriction_query(one, schema, searcher, values_of) for one in ranges]) == 100
+    assert len([restriction_query(one, schema, values_of) for one in ranges]) == 100
     assert looked == ["source"]
     found: Any = index_of.browse(Browse(None, restrictions=tuple(ranges)), access())
     assert found["response"]["numFound"] == 2
-
-
-@pytest.mark.parametrize("folder", ["file:///t", "".join(map(chr, range(0x4E00, 0x74B0)))])
-def test_a_folder_without_any_document_becomes_no_automaton(tmp_path: Path, folder: str) -> None:
-    """One of ten thousand different characters would take seconds, for each filter of a request."""
-    indexed(tmp_path, [{"id": "file:///s/a", "exactContent": "pump"}])
-    index = opened(tmp_path)
-
-    query = restriction_query(Restriction(FOLDER, value=folder), index.schema, index.searcher(), lambda _: ())
-
-    assert str(query) == str(Query.empty_query())
-
-
-def test_a_folder_that_is_named_a_hundred_times_is_looked_for_once(tmp_path: Path) -> None:
-    """All of its ids are walked each time; and all of more than fifty are found."""
-    retriever = indexed(tmp_path, [{"id": f"file:///s/{number}", "exactContent": "pump"} for number in range(60)])
-    index, folder = opened(tmp_path), Restriction(FOLDER, value="file:///s")
-    often = Restriction(FOLDER, value="file:///s", alternatives=(folder,) * 99)
-
-    once, repeated = (restriction_query(one, index.schema, index.searcher(), lambda _: ()) for one in (folder, often))
-
-    assert str(repeated) == str(once) != str(Query.empty_query())
-    found: Any = retriever.browse(Browse(None, restrictions=(often,) * 9), access())
-    assert found["response"]["numFound"] == 60

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,14 +20,13 @@ ROWS = [
     ("new", "pdf", "mail", "en", "2024-05-01", "The pump of the harbour was repaired in Turin."),
     ("neu", "pdf", "wiki", "de", "2024-12-31", "Die Pumpe des Hafens, pump of the harbour, wurde in Bonn gebaut."),
 ]
-FOLDERS = {"old": "wiki", "new": "mails", "neu": "mails/2024%20%C3%A9"}
 
 
 @pytest.fixture(scope="module")
 def pumps(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("pumps")
-    names = ("title", "extension", "source", "language", "last_modified", "content")
-    rows = [{"id": f"file:///srv/{FOLDERS[row[0]]}/{row[0]}", **dict(zip(names, row, strict=True))} for row in ROWS]
+    names = ("id", "extension", "source", "language", "last_modified", "content")
+    rows = [dict(zip(names, row, strict=True)) for row in ROWS]
     (folder / "pumps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     write_settings(folder, SETTINGS)
     command = [sys.executable, "-m", "datafari_rag", "index", "pumps.jsonl", "--conf", "rag.properties"]
@@ -82,18 +80,6 @@ def test_source_and_language_narrow_them_too(
     page.goto(pumps.url + QUESTION)
     page.locator(f'.facets a[href*="{field}"]', has_text=value).first.click()
     shows(page, *names)
-
-
-@pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without script"])
-def test_a_folder_narrows_them_with_its_sub_folders(come: Come, pumps: Running, has_script: bool) -> None:
-    page = come(pumps.url, java_script_enabled=has_script).page
-    page.goto(pumps.url + QUESTION)
-    page.locator(".facets a", has_text=re.compile("^mails$")).click()
-    shows(page, "new", "neu")
-    page.locator(".facets a", has_text=re.compile("^2024 é$")).click()
-    shows(page, "neu")
-    page.get_by_role("link", name="Folder: file:///srv/mails/2024 é/").click()
-    shows(page, "new", "neu")
 
 
 def test_a_question_asked_next_keeps_the_filters(come: Come, pumps: Running) -> None:

@@ -12,7 +12,7 @@ import datetime
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 
 from tantivy import FieldType, Occur, Query, Schema, Searcher
@@ -30,7 +30,7 @@ from datafari_rag.adapters.embedded.schema import (
     terms_of,
 )
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY, Filter
-from datafari_rag.core.ask import FOLDER, NamedDocuments, Narrowing, Restriction
+from datafari_rag.core.ask import NamedDocuments, Narrowing, Restriction
 from datafari_rag.core.errors import BadSetting, UnfitValue
 from datafari_rag.core.query.dates import date_math_at
 from datafari_rag.core.search_request import OTHER_LANGUAGE, PAIR_SLOP, Step
@@ -212,9 +212,7 @@ def of_kind(kind: str, schema: Schema) -> Query:
     return Query.term_query(schema, KIND, kind)
 
 
-def restriction_query(
-    restriction: Narrowing, schema: Schema, searcher: Searcher, values_of: Callable[[str], Sequence[str]]
-) -> Query:
+def restriction_query(restriction: Narrowing, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     """
     Return what one restriction narrows documents to: nothing, for a field that cannot be filtered.
 
@@ -227,9 +225,7 @@ def restriction_query(
     if isinstance(restriction, NamedDocuments):
         either = [Query.term_set_query(schema, "id", [doc_id for doc_id in restriction.ids if is_unicode(doc_id)])]
     else:
-        # A folder that is named again and again would be walked as often.
-        parts = dict.fromkeys((replace(restriction, alternatives=(), is_excluded=False), *restriction.alternatives))
-        either = [_restriction_query(part, schema, searcher, values_of) for part in parts]
+        either = [_restriction_query(part, schema, values_of) for part in (restriction, *restriction.alternatives)]
     query = _any(either)
     if not restriction.is_excluded:
         return query
@@ -283,20 +279,9 @@ def _any(queries: Sequence[Query]) -> Query:
     return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
-def _restriction_query(
-    restriction: Restriction, schema: Schema, searcher: Searcher, values_of: Callable[[str], Sequence[str]]
-) -> Query:
+def _restriction_query(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     if restriction.field == DATE_FIELD:
         return _date_query(restriction, schema)
-    if restriction.field == FOLDER:
-        if not is_unicode(restriction.id_prefix):
-            raise UnfitValue
-        # Of a phrase of one word tantivy finds the first ids that begin with it, which shows whether there is any: the
-        # automaton below takes as long as the prefix has characters, times the different ones among them.
-        if not searcher.search(Query.phrase_prefix_query(schema, "id", [restriction.id_prefix]), limit=1).hits:
-            return Query.empty_query()
-        # tantivy's one query for a prefix that reads no pattern, and finds all.
-        return Query.fuzzy_term_query(schema, "id", restriction.id_prefix, distance=0, prefix=True)
     if restriction.field not in RAW_FIELDS:
         return Query.empty_query()
     if not all(is_unicode(text) for text in (restriction.value, restriction.low, restriction.high) if text is not None):

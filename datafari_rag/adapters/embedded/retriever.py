@@ -173,7 +173,7 @@ class IndexView:
         among = narrowed(filters[0], filters[1:])
         # A hundred ranges over one field list its values once.
         values_of = cache(lambda name: values_in(name, among, searcher))
-        return filters + [restriction_query(one, schema, searcher, values_of) for one in dict.fromkeys(narrowings)]
+        return filters + [restriction_query(narrowing, schema, values_of) for narrowing in narrowings]
 
     def cards(self, hits: Iterable[tuple[Any, Any]]) -> list[Card]:
         """Return what is known of the documents of *hits*, in order."""

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.ask import FOLDER, Restriction
+from datafari_rag.core.ask import Restriction
 from datafari_rag.core.settings.table import SolrSettings, fields_of
 
 MAX_FILTER_CHARS = 10_000
@@ -42,14 +42,14 @@ _WORDS = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def facets_of(solr: SolrSettings) -> frozenset[str]:
-    """Return what a search may be narrowed by: never the fields of rights, whatever they are called here."""
-    return frozenset((*solr.facets, FOLDER)) - {*fields_of(solr.fields).acl.values(), *ACL_FIELDS}
+    """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
+    return frozenset(solr.facets) - {*fields_of(solr.fields).acl.values(), *ACL_FIELDS}
 
 
 def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:
-    """Return the narrowing that *text* spells, None when it is none, or on another field than *facets* and `FOLDER`."""
+    """Return the narrowing that *text* spells, None when it is none, or on a field that is none of *facets*."""
     restriction = _read(text)
-    return restriction if restriction is not None and restriction.field in (*facets, FOLDER) else None
+    return restriction if restriction is not None and restriction.field in facets else None
 
 
 def misread_field(text: str, facets: Collection[str]) -> str | None:
@@ -57,7 +57,7 @@ def misread_field(text: str, facets: Collection[str]) -> str | None:
     if _read(text) is not None:
         return None
     words = {word.strip("-.") for word in _WORDS.findall(text[:MAX_FILTER_CHARS])}
-    return min(words & {*facets, *((FOLDER,) if f"{FOLDER}:" in text else ())}, default=None)
+    return min(words & set(facets), default=None)
 
 
 def _read(text: str) -> Restriction | None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
-from datafari_rag.core.ask import FOLDER, NamedDocuments, Narrowing, Restriction
+from datafari_rag.core.ask import NamedDocuments, Narrowing, Restriction
 from datafari_rag.core.documents import FILE_FIELD, PLACES_FIELD
 from datafari_rag.core.errors import UnfitValue
 from datafari_rag.core.query.dates import date_math_of
@@ -146,7 +146,7 @@ def restriction_params(
         else:
             either = {}
             for place, alternative in enumerate((restriction, *restriction.alternatives)):
-                either |= _restricted(alternative, f"{begin}_{place}", schema, id_field or schema.fields.id)
+                either |= _restricted(alternative, f"{begin}_{place}", schema)
         params |= either
         if restriction.is_excluded:
             queries.append(f"{{!bool filter=$everything{_clauses('must_not', either)}}}")
@@ -190,7 +190,7 @@ def ids_params(
     return {**UNPROMOTED, **narrowed, **found_by_ids(ids, schema), "fl": ",".join(fields)}
 
 
-def _restricted(restriction: Restriction, name: str, schema: Schema, id_field: str) -> dict[str, str]:
+def _restricted(restriction: Restriction, name: str, schema: Schema) -> dict[str, str]:
     r"""
     Return the query *name* for one value or range, and its value.
 
@@ -198,9 +198,6 @@ def _restricted(restriction: Restriction, name: str, schema: Schema, id_field: s
     one). So each character is written as its number, and the parser sees only quotation marks added here, `\u` and
     digits.
     """
-    if restriction.field == FOLDER:
-        prefix = _fitted(restriction.id_prefix, "text")
-        return {name: f"{{!prefix f={id_field} v=${name}{_VALUE}}}", f"{name}{_VALUE}": prefix}
     field, kind = restriction.field, schema.kind(restriction.field)
     value = {} if restriction.value is None else {f"{name}{_VALUE}": _fitted(restriction.value, kind)}
     if not schema.has(field) or schema.is_acl(field):

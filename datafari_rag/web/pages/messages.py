@@ -344,7 +344,6 @@ def field_names(_: Translate) -> Mapping[str, str]:
         "extension": _("File type"),
         "language": _("Language"),
         "source": _("Source"),
-        "folder": _("Folder"),
         "author": _("Author"),
         "last_modified": _("Date"),
     }

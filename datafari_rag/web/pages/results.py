@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,6 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from datafari_rag.core.ask import FOLDER
 from datafari_rag.core.documents import first_value
 from datafari_rag.core.proof.labels import file_name
 from datafari_rag.core.text.cleaning import unescaped, without_directions, without_invisible
@@ -29,9 +27,6 @@ _DAYS = re.compile(
     r"last_modified:\[(?:\*|(\d{4}-\d\d-\d\d)T00:00:00Z) TO (?:\*|(\d{4}-\d\d-\d\d)T23:59:59Z)\]", re.ASCII
 )
 """The filter that the form of days makes; one that a caller wrote in another way is shown as it is."""
-
-_FOLDERS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+[^/?#][^?#]*/")
-"""The scheme, the host and the folders of an address; the last part of its path is the document."""
 
 _TAG = re.compile(r"</?(?:span|em|b|strong|mark)\b[^<>]*>", re.IGNORECASE)
 
@@ -55,10 +50,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One value of a filter: how many documents have it, if known, and the address with it switched on or off."""
+    """One value of a filter: how many documents have it, and the address with it switched on or off."""
 
     value: str
-    count: int | None
+    count: int
     is_on: bool
     address: str
 
@@ -97,23 +92,6 @@ def choices_of(reply: Mapping[str, Any], arguments: Mapping[str, Sequence[str]])
     fields: Mapping[str, Sequence[Any]] = reply.get("facet_counts", {}).get("facet_fields", {})
     chosen = {name: list(_choices(name, flat, arguments)) for name, flat in fields.items()}
     return {name: choices for name, choices in chosen.items() if choices}
-
-
-def folders_of(reply: Mapping[str, Any], arguments: Mapping[str, Sequence[str]]) -> dict[str, list[Choice]]:
-    """Return the folders that tell the hits apart; none where all are in one, or ids are no addresses."""
-    ids = [str(row.get("id", "")) for row in reply["response"]["docs"]]
-    folders = [found[0] for one in ids if (found := _FOLDERS.match(one))]
-    common = posixpath.commonprefix(folders)
-    common = common[: common.rfind("/") + 1]
-    below = dict.fromkeys(folder[: folder.index("/", len(common)) + 1] for folder in folders if folder != common)
-    active = arguments.get("fq", ())
-    choices = []
-    for folder in below:
-        fq = [*active, f'{FOLDER}:"{_quoted(folder)}"']
-        # An address may have two slashes, or a space as %20, where a name would be: a link needs something to be seen.
-        name = without_invisible(unquote(folder[len(common) : -1])) or "/"
-        choices.append(Choice(name, None, is_on=False, address=address_with(arguments, fq=fq, start=())))
-    return {FOLDER: choices} if choices else {}
 
 
 def notes_of(reply: Mapping[str, Any], words: Mapping[str, Any]) -> Notes | None:
@@ -171,7 +149,6 @@ def _in_words(text: str, names: Mapping[str, str]) -> str:
         value = f"{days[1] or '…'} – {days[2] or '…'}"
     elif value.startswith('"') and value.endswith('"'):
         value = re.sub(r"\\(.)", r"\1", value[1:-1])
-        value = without_invisible(unquote(value)) if field == FOLDER else value
     return without_directions(f"{names.get(field, field)}: {value}")
 
 

@@ -50,7 +50,6 @@ from datafari_rag.web.pages.results import (
     choices_of,
     dated,
     days_of,
-    folders_of,
     hits_of,
     html_of,
     notes_of,
@@ -215,7 +214,7 @@ def _hits(
     total, start = int(reply["response"]["numFound"]), int(reply["response"]["start"])
     return {
         "hits": hits_of(reply),
-        "choices": {**choices_of(reply, arguments), **folders_of(reply, arguments)},
+        "choices": choices_of(reply, arguments),
         "active": active_filters(arguments, field_names(reader.translate)),
         "days": days_of(arguments) if "last_modified" in facets else None,
         "kept": [(name, one) for name, values in arguments.items() if name != "start" for one in values],

@@ -93,4 +93,4 @@ def test_it_is_streamed_where_progress_is_wanted_and_a_stream_is_taken(
 def test_no_field_of_rights_narrows_a_search() -> None:
     names = ("source", "allow_token_document", "acl")
     settings = settings_with(solr_facets=names, solr_fields={"deny_token_share": "acl"})
-    assert facets_of(settings.solr) == {"source", "folder"}
+    assert facets_of(settings.solr) == {"source"}
